@@ -1,0 +1,5 @@
+//go:build !race
+
+package drr
+
+const raceEnabled = false
