@@ -31,7 +31,7 @@ func (l *line[K, T]) append(t *tenant[K, T]) {
 // shift takes out the first tenant.
 func (l *line[K, T]) shift() {
 	l.head++
-	if l.head != l.tail && l.slots[l.head&(len(l.slots)-1)] == nil {
+	if l.slots[l.head&(len(l.slots)-1)] == nil {
 		l.closeGaps()
 	}
 }

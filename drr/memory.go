@@ -25,31 +25,40 @@ type item[K comparable, T any] struct {
 	t          *tenant[K, T]
 }
 
-// dropItem leaves an item to the garbage collector, and a spare one with it:
-// as the queue drains, so does the number of spare items it may keep.
-func (q *Queue[K, T]) dropItem(it *item[K, T]) {
-	it.prev, it.next, it.t = nil, nil, nil
-	q.made--
-	if q.free != nil {
-		q.free = q.free.next
-		q.made--
+// dropItems leaves two spare items to the garbage collector: one for the item
+// that has just become spare, one because fewer may be spare now.
+func (q *Queue[K, T]) dropItems() {
+	for range 2 {
+		if it := q.free; it != nil {
+			q.free = it.next
+			q.made--
+			it.prev, it.next, it.t = nil, nil, nil // Cancel still looks at gen
+		}
 	}
 }
 
-// admit is what push does where there is more to it: it says why an item can't
-// be taken, or makes a record for a tenant that has none.
-func (q *Queue[K, T]) admit(t *tenant[K, T], key K, cost int64) (*tenant[K, T], error) {
+// refuse says why an item can't be queued for t, if it can't.
+func (q *Queue[K, T]) refuse(t *tenant[K, T], cost int64) error {
 	switch {
 	case cost < 1 || cost > MaxCost:
-		return nil, &ValueError{Package: "drr", Field: "cost", Value: cost, Want: "1 to 2^40"}
-	case key != key:
-		return nil, errName(key)
+		return &ValueError{Package: "drr", Field: "cost", Value: cost, Want: "1 to 2^40"}
 	case t != nil && t.depth >= t.maxDepth:
-		return nil, ErrTenantFull
+		return ErrTenantFull
 	case q.length >= q.maxDepth:
-		return nil, ErrFull
+		return ErrFull
 	}
-	return q.newTenant(key), nil
+	return nil
+}
+
+// pushNew is push for a tenant without a record.
+func (q *Queue[K, T]) pushNew(key K, cost int64, v T) (Item[K, T], error) {
+	if err := q.refuse(nil, cost); err != nil {
+		return Item[K, T]{}, err
+	}
+	if key != key {
+		return Item[K, T]{}, errName(key)
+	}
+	return q.push(q.newTenant(key), cost, v)
 }
 
 func errName(key any) error {

@@ -85,30 +85,30 @@ func New[K comparable, T any](c Config) (*Queue[K, T], error) {
 // Push looks the tenant up by name. Where that shows in a profile, keep the
 // tenant's handle (Tenant) and push to it.
 func (q *Queue[K, T]) Push(tenant K, cost int64, v T) (Item[K, T], error) {
-	return q.push(q.tenants[tenant], tenant, cost, v)
+	t := q.tenants[tenant]
+	if t == nil {
+		return q.pushNew(tenant, cost, v)
+	}
+	return q.push(t, cost, v)
 }
 
-func (q *Queue[K, T]) push(t *tenant[K, T], key K, cost int64, v T) (Item[K, T], error) {
-	if uint64(cost-1) >= MaxCost || t == nil || t.depth >= t.maxDepth || q.length >= q.maxDepth {
-		var err error
-		if t, err = q.admit(t, key, cost); err != nil {
-			return Item[K, T]{}, err
-		}
+func (q *Queue[K, T]) push(t *tenant[K, T], cost int64, v T) (Item[K, T], error) {
+	if uint64(cost-1) >= MaxCost || t.depth >= t.maxDepth || q.length >= q.maxDepth {
+		return Item[K, T]{}, q.refuse(t, cost)
 	}
 	it := q.free
 	if it == nil {
 		it = new(item[K, T])
 		q.made++
-	} else {
-		q.free = it.next
-		it.next = nil
 	}
-	it.value, it.cost, it.t = v, cost, t
+	q.free = it.next
 	last := t.tail
-	it.prev, t.tail = last, it
-	q.length++
+	it.value, it.cost, it.t = v, cost, t
+	it.prev, it.next = last, nil
+	t.tail = it
 	t.depth++
 	t.cost += cost
+	q.length++
 	if last != nil {
 		last.next = it
 		if t.spot == blocked {
@@ -129,26 +129,29 @@ func (q *Queue[K, T]) push(t *tenant[K, T], key K, cost int64, v T) (Item[K, T],
 // It returns false if there is none: if nothing is waiting, or only items of
 // blocked tenants. The whole cost given to Push is charged to the tenant.
 func (q *Queue[K, T]) Pop() (tenant K, v T, ok bool) {
-	if q.length == q.held {
-		return tenant, v, false
-	}
 	t := q.turn
 	if t == nil {
+		if q.length == q.held {
+			return tenant, v, false
+		}
 		t = q.startTurn()
 	}
 	it := t.head
-	tenant, v = t.key, it.value
 	next := it.next
+	tenant, v = t.key, it.value
 	t.head = next
 	t.deficit -= it.cost
 	q.release(t, it)
-	if next != nil {
+	if next == nil {
+		t.tail = nil
+	} else {
 		next.prev = nil
-		if next.cost <= t.deficit {
+		if next.cost <= t.deficit { // it is still t's turn
+			if q.turn != t {
+				q.turn, t.spot = t, inTurn
+			}
 			return tenant, v, true
 		}
-	} else {
-		t.tail = nil
 	}
 	q.endTurn(t)
 	return tenant, v, true
@@ -229,16 +232,14 @@ func (q *Queue[K, T]) activate(t *tenant[K, T]) {
 
 // release forgets an item that its tenant's list has let go.
 func (q *Queue[K, T]) release(t *tenant[K, T], it *item[K, T]) {
-	q.length--
-	t.depth--
-	t.cost -= it.cost
 	var zero T
 	it.value = zero
 	it.gen++
-	if spare := q.made - q.length; spare > spareItems && spare > q.length {
-		q.dropItem(it)
-		return
+	t.depth--
+	t.cost -= it.cost
+	q.length--
+	it.next, q.free = q.free, it
+	if q.made > spareItems && q.made > 2*q.length {
+		q.dropItems()
 	}
-	it.next = q.free
-	q.free = it
 }

@@ -97,8 +97,8 @@ func (q *Queue[K, T]) passed(t *tenant[K, T]) int64 {
 	return q.round
 }
 
-// startTurn goes on to the next tenant that can send. Some tenant in the ring
-// must have an item. Every step of the loop starts a turn, takes an idle
+// startTurn goes on to the next tenant that can send, and returns it with its
+// credit. Some tenant in the ring must have an item. Every step of the loop starts a turn, takes an idle
 // tenant out of the ring, or moves to the next round in which somebody is due.
 func (q *Queue[K, T]) startTurn() *tenant[K, T] {
 	if len(q.debtors.entries) > 0 {
@@ -128,8 +128,6 @@ func (q *Queue[K, T]) startTurn() *tenant[K, T] {
 		if t.head != nil {
 			t.deficit += t.quantum * (q.round - t.credited)
 			t.credited = q.round
-			t.spot = inTurn
-			q.turn = t
 			return t
 		}
 		t.spot = outside // idle since its last turn
@@ -153,7 +151,9 @@ func (q *Queue[K, T]) nextRound() {
 // endTurn puts the tenant whose turn it was where it is due next. The credit
 // that an idle tenant has left is forfeited; a debt stays.
 func (q *Queue[K, T]) endTurn(t *tenant[K, T]) {
-	q.turn = nil
+	if q.turn != nil {
+		q.turn = nil
+	}
 	t.due = q.round + 1
 	if t.head == nil {
 		t.deficit = min(t.deficit, 0)
@@ -163,9 +163,15 @@ func (q *Queue[K, T]) endTurn(t *tenant[K, T]) {
 		q.later.push(t)
 		return
 	}
-	// Its place is the largest of those that have gone by.
 	t.spot = inLine
-	q.lines[t.due&1].old.append(t)
+	// Its place is the largest of those that have gone by.
+	l := &q.lines[t.due&1].old
+	if l.tail-l.head == len(l.slots) {
+		l.grow()
+	}
+	l.slots[l.tail&(len(l.slots)-1)] = t // as line.append, which would be a call
+	t.index = l.tail
+	l.tail++
 }
 
 // join gives t, which has an item and isn't in the ring, a place in it: behind

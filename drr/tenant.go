@@ -33,7 +33,11 @@ func (h *Tenant[K, T]) Name() K { return h.key }
 
 // Push is Queue.Push for this tenant.
 func (h *Tenant[K, T]) Push(cost int64, v T) (Item[K, T], error) {
-	return h.q.push(h.find(), h.key, cost, v)
+	t := h.find()
+	if t == nil {
+		return h.q.pushNew(h.key, cost, v)
+	}
+	return h.q.push(t, cost, v)
 }
 
 // Charge is Queue.Charge for this tenant.
