@@ -44,7 +44,8 @@ func FuzzQueue(f *testing.F) {
 					err = p.cancel(p.ids[int(next())*n/256])
 				}
 			case 11:
-				err = p.charge(name(op), cost()-cost(), op&8 != 0)
+				more, less := cost(), cost()
+				err = p.charge(name(op), more-less, op&8 != 0)
 			case 12:
 				err = p.setWeight(name(op), float64(1+next()%64)/8)
 			case 13:

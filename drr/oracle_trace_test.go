@@ -274,7 +274,8 @@ func randomTrace(seed uint64, steps int) error {
 		case op == 16 && len(p.ids) > 0:
 			err = p.cancel(p.ids[max(0, len(p.ids)-1-r.IntN(10))])
 		case op == 17:
-			err = p.charge(name(), cost()-cost(), true)
+			more, less := cost(), cost()
+			err = p.charge(name(), more-less, true)
 		case op == 18:
 			err = p.setWeight(name(), []float64{0.3, 1, 1, 2, 7}[r.IntN(5)])
 		case r.IntN(2) == 0:
