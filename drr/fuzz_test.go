@@ -38,7 +38,9 @@ func FuzzQueue(f *testing.F) {
 			case 0, 1, 2, 3, 4:
 				err = p.push(name(op), cost(), op&8 != 0)
 			case 5, 6, 7, 8, 9:
-				err = p.pop()
+				if err = p.pop(); err == nil && op&1 != 0 {
+					err = p.peek()
+				}
 			case 10:
 				if n := len(p.ids); n > 0 {
 					err = p.cancel(p.ids[int(next())*n/256])

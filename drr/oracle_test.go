@@ -161,6 +161,16 @@ func (o *oracle) pop() (name string, id int, ok bool) {
 	}
 }
 
+func (o *oracle) peek() (name string, id int, ok bool) {
+	if o.len() == 0 || !slices.ContainsFunc(slices.Concat(o.joining, o.ring), func(t *oracleTenant) bool { return len(t.items) > 0 && !t.blocked }) {
+		return "", 0, false
+	}
+	for o.turn == nil {
+		o.visit()
+	}
+	return o.turn.name, o.turn.items[0].id, true
+}
+
 // visit goes on to the next in the ring, or to the next round.
 func (o *oracle) visit() {
 	if o.pos == len(o.ring) {

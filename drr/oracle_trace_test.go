@@ -80,6 +80,15 @@ func (p *pair) pop() error {
 	return p.done("pop=%d", id)
 }
 
+func (p *pair) peek() error {
+	name, id, ok := p.q.Peek()
+	wantName, wantID, wantOK := p.o.peek()
+	if name != wantName || id != wantID || ok != wantOK {
+		return fmt.Errorf("peek: %s's %d, %v, want %s's %d, %v\nafter %v", name, id, ok, wantName, wantID, wantOK, p.log)
+	}
+	return p.done("peek=%d", id)
+}
+
 func (p *pair) cancel(id int) error {
 	p.clean = false
 	got, want := p.q.Cancel(p.items[id]), p.o.cancel(id)
@@ -192,8 +201,10 @@ func TestQueueMatchesRing(t *testing.T) {
 			switch op := rapid.IntRange(0, 99).Draw(t, "op"); {
 			case op < 38:
 				err = p.push(name(), cost(), rapid.Bool().Draw(t, "byName"))
-			case op < 70:
+			case op < 66:
 				err = p.pop()
+			case op < 70:
+				err = p.peek()
 			case op < 78:
 				if len(p.ids) > 0 {
 					err = p.cancel(rapid.SampledFrom(p.ids).Draw(t, "id"))
@@ -270,7 +281,9 @@ func randomTrace(seed uint64, steps int) error {
 		case op < 9:
 			err = p.push(name(), cost(), r.IntN(2) == 0)
 		case op < 16 || !wild:
-			err = p.pop()
+			if err = p.pop(); err == nil && op == 9 {
+				err = p.peek()
+			}
 		case op == 16 && len(p.ids) > 0:
 			err = p.cancel(p.ids[max(0, len(p.ids)-1-r.IntN(10))])
 		case op == 17:

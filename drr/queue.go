@@ -157,6 +157,21 @@ func (q *Queue[K, T]) Pop() (tenant K, v T, ok bool) {
 	return tenant, v, true
 }
 
+// Peek returns what Pop would return next, and leaves it where it is: its
+// tenant's turn begins. It stays next, whoever joins, until it is popped or
+// cancelled, or its tenant is blocked or charged.
+func (q *Queue[K, T]) Peek() (tenant K, v T, ok bool) {
+	t := q.turn
+	if t == nil {
+		if q.length == q.held {
+			return tenant, v, false
+		}
+		t = q.startTurn()
+		q.turn, t.spot = t, inTurn
+	}
+	return t.key, t.head.value, true
+}
+
 // Cancel takes an item out wherever it stands in the queue, and reports
 // whether it was still waiting there. Its place counts as free at once, and
 // its tenant is charged nothing. An Item that was popped or cancelled before,

@@ -61,6 +61,15 @@ func (h *Tenant[K, T]) Cost() int64 {
 	return 0
 }
 
+// Peek returns the first of the tenant's items waiting, which may not be the
+// next one of the queue.
+func (h *Tenant[K, T]) Peek() (v T, ok bool) {
+	if t := h.find(); t != nil && t.head != nil {
+		return t.head.value, true
+	}
+	return v, false
+}
+
 // Balance returns what the tenant may spend before it needs the credit of
 // another round, in units of cost. Below zero it is the tenant's debt.
 func (h *Tenant[K, T]) Balance() int64 {
