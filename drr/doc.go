@@ -8,6 +8,12 @@
 // an estimate and Charge corrects it afterwards; it is the corrected costs that
 // are shared fairly. A tenant's weight scales its share.
 //
+// A [Gate] puts a queue in front of work that its callers do themselves: they
+// Acquire before it and Release after it, as with a semaphore. A [Scheduler] puts
+// one in front of a pool of workers: Submit on one side, Next on the other. Both
+// are the queue behind a lock, with bounds, time limits, caps for each tenant and
+// refusals that say why and when to come back; neither has a policy of its own.
+//
 // # What is promised
 //
 // A tenant's quantum is Config.Quantum times its weight; W is the cost served to
@@ -40,7 +46,7 @@
 //  4. a tenant that joins does so between this round and the next, so that a
 //     stream of new ones can't starve those that have had their turn.
 //
-// What it is not: there is no clock, no lock and no blocking here, and no
-// priority between tenants. Service is counted when it is handed out; work that
+// What it is not: there is no priority between tenants here, only shares, and
+// nothing is preempted. A Queue has no clock, no lock and no goroutine. Service is counted when it is handed out; work that
 // runs longer than its cost says is seen once it is charged.
 package drr

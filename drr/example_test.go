@@ -1,7 +1,10 @@
 package drr_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/fairlane-go/fairlane/drr"
 )
@@ -138,4 +141,59 @@ func ExampleTenant_Block() {
 	// b0
 	// false
 	// a1
+}
+
+// Three lines in front of any work: who may run next is decided fairly.
+func ExampleGate() {
+	gate, err := drr.NewGate(drr.GateConfig{Slots: 8, Limits: drr.Limits{MaxWait: 2 * time.Second}})
+	if err != nil {
+		panic(err)
+	}
+	work := func(ctx context.Context, tenant string) error {
+		grant, err := gate.Acquire(ctx, drr.Request{Tenant: tenant})
+		if err != nil {
+			return err
+		}
+		defer grant.Release()
+		return nil // the work itself
+	}
+	fmt.Println(work(context.Background(), "a"))
+
+	gate.Close()
+	err = work(context.Background(), "a")
+	fmt.Println(errors.Is(err, drr.ErrClosed), err)
+	// Output:
+	// <nil>
+	// true drr: tenant "a" rejected: closed; retrying won't help
+}
+
+// A pool of workers that pull. What a job cost in truth is settled when it is
+// done.
+func ExampleScheduler() {
+	s, err := drr.NewScheduler(drr.SchedulerConfig[string]{})
+	if err != nil {
+		panic(err)
+	}
+	for _, job := range []string{"big", "bigger", "biggest"} {
+		s.Submit("batch", 1, job)
+	}
+	s.Submit("web", 1, "page")
+
+	worker := func() {
+		for {
+			job, err := s.Next(context.Background())
+			if err != nil {
+				return // drr.ErrClosed
+			}
+			fmt.Println(job.Tenant, job.Value)
+			job.Done(1)
+		}
+	}
+	go worker()
+	s.Shutdown(context.Background())
+	// Output:
+	// batch big
+	// web page
+	// batch bigger
+	// batch biggest
 }

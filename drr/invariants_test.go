@@ -80,7 +80,7 @@ func check[K comparable, T any](q *Queue[K, T], clean bool) error {
 		}
 	}
 
-	length, held := 0, 0
+	length, held, sum, rivals := 0, 0, int64(0), int64(0)
 	for key, t := range q.tenants {
 		if t.spot == blocked {
 			seen[t] = blocked
@@ -103,6 +103,10 @@ func check[K comparable, T any](q *Queue[K, T], clean bool) error {
 			return fmt.Errorf("I7: tenant %v: %d items of cost %d, counted %d and %d", key, depth, cost, t.depth, t.cost)
 		}
 		length += depth
+		sum += cost
+		if depth > 0 {
+			rivals += t.quantum
+		}
 		if depth == 0 && t.deficit > 0 {
 			return fmt.Errorf("I6: idle tenant %v has credit %d", key, t.deficit)
 		}
@@ -122,8 +126,9 @@ func check[K comparable, T any](q *Queue[K, T], clean bool) error {
 	if len(seen) != len(q.tenants) {
 		return fmt.Errorf("I1: %d tenants known, %d met", len(q.tenants), len(seen))
 	}
-	if length != q.length || held != q.held {
-		return fmt.Errorf("I7: %d items, %d held, counted %d and %d", length, held, q.length, q.held)
+	if length != q.length || held != q.held || sum != q.cost || rivals != q.rivals {
+		return fmt.Errorf("I7: %d items of cost %d, %d held, quanta %d; counted %d, %d, %d and %d",
+			length, sum, held, rivals, q.length, q.cost, q.held, q.rivals)
 	}
 
 	free, vacant := 0, 0

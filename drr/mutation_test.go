@@ -28,7 +28,7 @@ func TestMutationsAreCaught(t *testing.T) {
 		"debt forgiven when idle":    {"memory.go", "if t.deficit < 0 {", "if t.deficit < -1<<62 {"},
 		"rounds rounded down":        {"ring.go", "(lack-1)/t.quantum + 1", "max(1, lack/t.quantum)"},
 		"cancelled head not rekeyed": {"queue.go", "case first:\n\t\tq.rekey(t)", "case first && t.head == nil:\n\t\tq.rekey(t)"},
-		"new weight is retroactive":  {"tenant.go", "h.q.settle(t)\n\t\tt.quantum = quantum", "t.quantum = quantum"},
+		"new weight is retroactive":  {"tenant.go", "h.q.settle(t)\n\t\tif t.head", "if t.head"},
 		"line out of order":          {"ring.go", "t.due == q.passed(t)+1 && l.sorts(t)", "t.due == q.passed(t)+1"},
 		"joins this round":           {"ring.go", "t.credited = q.round\n\tt.due = q.round + t.rounds()", "t.credited = q.round - 1\n\tt.due = q.round - 1 + t.rounds()"},
 		"unblocked twice a round":    {"tenant.go", "case t.due == q.round:", "case false:"},

@@ -30,8 +30,10 @@ type Queue[K comparable, T any] struct {
 	tenants map[K]*tenant[K, T]
 	crowd   int // the most there were since the map was made
 
-	length int // items waiting
-	held   int // those of them whose tenants are blocked
+	length int   // items waiting
+	held   int   // those of them whose tenants are blocked
+	cost   int64 // the costs of all
+	rivals int64 // the quanta of all tenants with items waiting
 
 	// The ring, see ring.go.
 	round  int64 // the round that is under way
@@ -109,6 +111,7 @@ func (q *Queue[K, T]) push(t *tenant[K, T], cost int64, v T) (Item[K, T], error)
 	t.depth++
 	t.cost += cost
 	q.length++
+	q.cost += cost
 	if last != nil {
 		last.next = it
 		if t.spot == blocked {
@@ -116,6 +119,7 @@ func (q *Queue[K, T]) push(t *tenant[K, T], cost int64, v T) (Item[K, T], error)
 		}
 	} else {
 		t.head = it
+		q.rivals += t.quantum
 		// A tenant that is idle since its last turn stays where it is if the
 		// next one will do.
 		if t.spot != inLine || cost-t.deficit > t.quantum {
@@ -219,6 +223,9 @@ func (q *Queue[K, T]) SetMaxDepth(n int) error {
 // Len returns the number of items waiting, those of blocked tenants included.
 func (q *Queue[K, T]) Len() int { return q.length }
 
+// Cost returns the sum of the costs of the items waiting.
+func (q *Queue[K, T]) Cost() int64 { return q.cost }
+
 // Tenants returns how many tenants the queue keeps state for: those with items
 // waiting, in debt, blocked, or idle since their last turn.
 func (q *Queue[K, T]) Tenants() int { return len(q.tenants) }
@@ -253,6 +260,10 @@ func (q *Queue[K, T]) release(t *tenant[K, T], it *item[K, T]) {
 	t.depth--
 	t.cost -= it.cost
 	q.length--
+	q.cost -= it.cost
+	if t.head == nil {
+		q.rivals -= t.quantum
+	}
 	it.next, q.free = q.free, it
 	if q.made > spareItems && q.made > 2*q.length {
 		q.dropItems()

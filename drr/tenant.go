@@ -98,6 +98,9 @@ func (h *Tenant[K, T]) SetWeight(w float64) error {
 	h.customize(func(c *custom) { c.weight, c.quantum = w, quantum })
 	if t := h.find(); t != nil {
 		h.q.settle(t)
+		if t.head != nil {
+			h.q.rivals += quantum - t.quantum
+		}
 		t.quantum = quantum
 		h.q.replace(t)
 	}

@@ -1,0 +1,472 @@
+package drr
+
+import (
+	"math"
+	"sync"
+	"time"
+)
+
+// An entry is a request, from when it is taken until it has ended. Entries are
+// reused; gen tells one use from the next.
+type entry[T any] struct {
+	value  T
+	tenant string
+	cost   int64 // stated, until the request has ended
+	more   int64 // charged beyond it so far
+	seats  int
+	item   Item[string, *entry[T]]
+	since  time.Duration // when it began to wait
+	state  state
+	reason Reason // if refused
+	gen    uint64
+
+	prev, next *entry[T]     // in admission.waiting or .running
+	ready      chan struct{} // a Gate's: told once when it is running or refused
+}
+
+type state uint8
+
+const (
+	spare state = iota
+	waiting
+	running
+	refused
+)
+
+// An entryList is a list of entries, the oldest first.
+type entryList[T any] struct {
+	head, tail *entry[T]
+	length     int
+}
+
+func (l *entryList[T]) append(e *entry[T]) {
+	e.prev, e.next = l.tail, nil
+	if l.tail == nil {
+		l.head = e
+	} else {
+		l.tail.next = e
+	}
+	l.tail = e
+	l.length++
+}
+
+func (l *entryList[T]) remove(e *entry[T]) {
+	if e.prev == nil {
+		l.head = e.next
+	} else {
+		e.prev.next = e.next
+	}
+	if e.next == nil {
+		l.tail = e.prev
+	} else {
+		e.next.prev = e.prev
+	}
+	e.prev, e.next = nil, nil
+	l.length--
+}
+
+// A seating is how many seats a tenant has in use, kept only while there are
+// caps and it has any.
+type seating struct {
+	inUse   int
+	blocked bool // at its cap, and so out of the ring
+}
+
+// An admission is what a Gate and a Scheduler share: the queue behind a lock,
+// tenants' caps, the time limit on waiting, counts and measurements, and coming
+// to an end. Its methods need the lock, unless they say otherwise.
+type admission[T any] struct {
+	mu     sync.Mutex
+	q      *Queue[string, *entry[T]]
+	limits Limits
+	epoch  time.Time
+
+	waiting entryList[T] // by age
+	running entryList[T]
+	inUse   int // seats of those running
+
+	capped   bool // there are caps: seatings are kept
+	caps     map[string]int
+	seatings map[string]*seating
+
+	timer *time.Timer // for the oldest, if there is a MaxWait
+	armed bool
+
+	rate    rate
+	counts  counts
+	owing   bool          // there may be debts
+	idle    time.Duration // since when nothing waits or runs, if owing
+	telling int           // goroutines that tell about dropped jobs
+	closing bool          // nothing new is taken
+	drained chan struct{} // closed when closing and nothing waits or runs
+
+	free  *entry[T]
+	nfree int
+}
+
+// counts are numbers of requests since the start.
+type counts struct {
+	granted, done, cancelled uint64
+	rejected                 [len(reasons)]uint64
+}
+
+// init gets an admission ready. expire is what the timer calls.
+func (a *admission[T]) init(l Limits, slots int, expire func()) error {
+	q, err := New[string, *entry[T]](l.Config)
+	if err != nil {
+		return err
+	}
+	if l.DebtIdle == 0 {
+		l.DebtIdle = defaultDebtIdle
+	}
+	if l.MinDepth == 0 {
+		l.MinDepth = min(max(defaultMinDepth, 2*slots), boundOf(l.MaxDepth))
+	}
+	a.q, a.limits, a.epoch = q, l, time.Now()
+	a.capped = l.MaxTenantSeats > 0
+	a.caps = make(map[string]int)
+	a.seatings = make(map[string]*seating)
+	a.drained = make(chan struct{})
+	if l.MaxWait > 0 {
+		a.timer = time.AfterFunc(time.Hour, expire)
+		a.timer.Stop()
+	}
+	return nil
+}
+
+func (a *admission[T]) now() time.Duration { return time.Since(a.epoch) }
+
+// newEntry returns an entry for a request that isn't waiting yet.
+func (a *admission[T]) newEntry(tenant string, cost int64, seats int) *entry[T] {
+	e := a.free
+	if e == nil {
+		e = &entry[T]{}
+	} else {
+		a.free = e.next
+		a.nfree--
+		e.next = nil
+	}
+	e.tenant, e.cost, e.more, e.seats = tenant, cost, 0, seats
+	return e
+}
+
+// discard makes an entry that is in no list spare.
+func (a *admission[T]) discard(e *entry[T]) {
+	var zero T
+	e.gen++
+	e.value, e.tenant, e.state, e.item = zero, "", spare, Item[string, *entry[T]]{}
+	if a.nfree < spareItems {
+		e.next = a.free
+		a.free = e
+		a.nfree++
+	}
+}
+
+// enqueue lets e wait, or says why it can't.
+func (a *admission[T]) enqueue(e *entry[T], now time.Duration) error {
+	if a.limits.TolerableWait > 0 {
+		a.rate.measure(now)
+		depth := min(a.rate.items*a.limits.TolerableWait.Seconds(), math.MaxInt32)
+		a.q.maxDepth = min(max(int(depth), a.limits.MinDepth), boundOf(a.limits.MaxDepth))
+	}
+	item, err := a.q.Push(e.tenant, e.cost, e)
+	if err != nil {
+		return err
+	}
+	if a.waiting.length == 0 {
+		a.rate.waiting(now, true)
+	}
+	e.item, e.since, e.state = item, now, waiting
+	a.waiting.append(e)
+	if a.timer != nil && !a.armed {
+		a.armed = true
+		a.timer.Reset(a.limits.MaxWait)
+	}
+	return nil
+}
+
+// dequeue takes the next entry that may run, with free seats to do so, and lets
+// it run. It returns nil if there is none, or if the next one needs more seats:
+// nobody overtakes it.
+//
+// It doesn't look who is next before there is a seat: to look is to decide, and
+// a tenant that keeps one request outstanding may have its next one here by then.
+func (a *admission[T]) dequeue(free int, now func() time.Duration) *entry[T] {
+	for free > 0 {
+		_, e, ok := a.q.Peek()
+		if !ok {
+			return nil
+		}
+		if a.capped && a.overCap(e) {
+			a.seating(e.tenant).blocked = true
+			a.q.Tenant(e.tenant).Block()
+			continue
+		}
+		if e.seats > free {
+			return nil
+		}
+		a.q.Pop()
+		a.leave(e, now)
+		a.begin(e)
+		return e
+	}
+	return nil
+}
+
+// leave takes e, which the queue has let go, off the list of those waiting.
+func (a *admission[T]) leave(e *entry[T], now func() time.Duration) {
+	a.waiting.remove(e)
+	if a.waiting.length == 0 {
+		a.rate.waiting(now(), false)
+	}
+}
+
+// begin counts e as running.
+func (a *admission[T]) begin(e *entry[T]) {
+	e.state = running
+	a.running.append(e)
+	a.inUse += e.seats
+	a.counts.granted++
+	if a.capped {
+		a.seating(e.tenant).inUse += e.seats
+	}
+}
+
+// end is the end of a running entry, which has cost actual; ran is false if it
+// was never started after all, and costs nothing.
+func (a *admission[T]) end(e *entry[T], actual int64, ran bool) {
+	a.charge(e.tenant, actual-e.cost-e.more)
+	if a.waiting.length > 0 {
+		if now := a.now(); ran {
+			a.rate.ended(now, actual)
+		}
+	}
+	a.running.remove(e)
+	a.inUse -= e.seats
+	if ran {
+		a.counts.done++
+	} else {
+		a.counts.granted--
+	}
+	if a.capped {
+		s := a.seating(e.tenant)
+		s.inUse -= e.seats
+		a.reseat(e.tenant)
+	}
+	a.discard(e)
+	a.settleIdle()
+}
+
+// charge books a difference of any size.
+func (a *admission[T]) charge(tenant string, delta int64) {
+	if delta == 0 {
+		return
+	}
+	if delta > 0 {
+		a.owing = true
+	}
+	for delta != 0 {
+		part := max(-MaxCost, min(delta, MaxCost))
+		if a.q.Charge(tenant, part) != nil {
+			return // not with a part in range
+		}
+		if delta -= part; delta > maxBalance || delta < -maxBalance {
+			delta = max(-maxBalance, min(delta, maxBalance))
+		}
+	}
+}
+
+// withdraw takes a waiting entry out of the queue.
+func (a *admission[T]) withdraw(e *entry[T]) {
+	a.q.Cancel(e.item)
+	a.leave(e, a.now)
+	if a.capped {
+		a.reseat(e.tenant) // its next request may need fewer seats
+	}
+	a.settleIdle()
+}
+
+// settleIdle notes when nothing is left waiting or running.
+func (a *admission[T]) settleIdle() {
+	if a.waiting.length > 0 || a.running.length > 0 {
+		return
+	}
+	if a.owing {
+		a.idle = a.now()
+	}
+	if a.closing && a.telling == 0 {
+		select {
+		case <-a.drained:
+		default:
+			close(a.drained)
+		}
+	}
+}
+
+// forgive cancels debts if nothing was waiting or running for DebtIdle. It is
+// called before a request is taken.
+func (a *admission[T]) forgive() {
+	if a.owing && a.waiting.length == 0 && a.running.length == 0 && a.now()-a.idle >= a.limits.DebtIdle {
+		a.q.ForgiveDebts()
+		a.owing = false
+	}
+}
+
+// seating returns the tenant's, making it if it has none.
+func (a *admission[T]) seating(tenant string) *seating {
+	s := a.seatings[tenant]
+	if s == nil {
+		s = &seating{}
+		a.seatings[tenant] = s
+	}
+	return s
+}
+
+// capOf is how many seats the tenant may have in use.
+func (a *admission[T]) capOf(tenant string) int {
+	if n, ok := a.caps[tenant]; ok {
+		return n
+	}
+	return boundOf(a.limits.MaxTenantSeats)
+}
+
+// overCap reports whether e would take its tenant above its cap.
+func (a *admission[T]) overCap(e *entry[T]) bool {
+	s := a.seatings[e.tenant]
+	return s != nil && s.inUse+e.seats > a.capOf(e.tenant)
+}
+
+// reseat lets a tenant back into the ring if its first request fits under its
+// cap now, and forgets it if it has no seats in use.
+func (a *admission[T]) reseat(tenant string) {
+	s := a.seatings[tenant]
+	if s == nil {
+		return
+	}
+	if s.blocked {
+		h := a.q.Tenant(tenant)
+		if e, ok := h.Peek(); !ok || !a.overCap(e) {
+			h.Unblock()
+			s.blocked = false
+		}
+	}
+	if s.inUse == 0 && !s.blocked {
+		delete(a.seatings, tenant)
+	}
+}
+
+// setCap changes a tenant's cap and returns the entries that it rules out.
+func (a *admission[T]) setCap(tenant string, n int) []*entry[T] {
+	if !a.capped {
+		a.capped = true
+		for e := a.running.head; e != nil; e = e.next {
+			a.seating(e.tenant).inUse += e.seats
+		}
+	}
+	a.caps[tenant] = n
+	out := a.refuseWhere(NeverFits, func(e *entry[T]) bool { return e.tenant == tenant && e.seats > n })
+	a.reseat(tenant)
+	return out
+}
+
+// refuseWhere takes the waiting entries that match out of the queue and marks
+// them refused.
+func (a *admission[T]) refuseWhere(r Reason, match func(*entry[T]) bool) []*entry[T] {
+	var out []*entry[T]
+	for e := a.waiting.head; e != nil; {
+		next := e.next
+		if match(e) {
+			a.withdraw(e)
+			e.state, e.reason = refused, r
+			out = append(out, e)
+		}
+		e = next
+	}
+	return out
+}
+
+// expired takes out those that have waited for MaxWait and sets the timer for
+// the next.
+func (a *admission[T]) expired() []*entry[T] {
+	now := a.now()
+	var out []*entry[T]
+	for e := a.waiting.head; e != nil && now-e.since >= a.limits.MaxWait; e = a.waiting.head {
+		a.withdraw(e)
+		e.state, e.reason = refused, WaitedTooLong
+		out = append(out, e)
+	}
+	if a.armed = a.waiting.length > 0; a.armed {
+		a.timer.Reset(a.waiting.head.since + a.limits.MaxWait - now)
+	}
+	return out
+}
+
+// close stops taking requests, and refuses those waiting if now is true.
+func (a *admission[T]) close(now bool) []*entry[T] {
+	a.closing = true
+	var out []*entry[T]
+	if now {
+		out = a.refuseWhere(Closed, func(*entry[T]) bool { return true })
+		if a.timer != nil {
+			a.timer.Stop()
+		}
+	}
+	a.settleIdle()
+	return out
+}
+
+// reject counts a refusal and describes it.
+func (a *admission[T]) reject(tenant string, cost int64, r Reason) *RejectedError {
+	a.counts.rejected[r]++
+	e := &RejectedError{Tenant: tenant, Reason: r, RetryAfter: Never}
+	if r == NeverFits || r == Closed {
+		return e
+	}
+	a.rate.measure(a.now())
+	e.RetryAfter = time.Second
+	if a.rate.cost > 0 {
+		h := a.q.Tenant(tenant)
+		ahead := 0.0
+		switch r {
+		case TenantFull: // until the first of the tenant's own is served
+			if first, ok := h.Peek(); ok {
+				ahead = float64(first.cost) * a.rivalry(h.find(), 0)
+			}
+		case Full: // until somebody's is
+			ahead = float64(a.q.cost) / float64(max(1, a.q.length))
+		default:
+			ahead = a.ahead(tenant, cost)
+		}
+		wait := ahead / a.rate.cost * float64(time.Second)
+		e.RetryAfter = time.Duration(min(max(wait, float64(time.Millisecond)), float64(time.Minute)))
+	}
+	return e
+}
+
+// rivalry is the sum of quanta of the tenants waiting over the tenant's own: how
+// much is served to all while 1 is served to it. mine is the quantum that it
+// would have, if it isn't among them yet.
+func (a *admission[T]) rivalry(t *tenant[string, *entry[T]], mine int64) float64 {
+	if t != nil && t.head != nil {
+		return float64(a.q.rivals) / float64(t.quantum)
+	}
+	return float64(a.q.rivals+mine) / float64(mine)
+}
+
+// ahead estimates the cost to be served before a new request of the tenant
+// starts: its own that wait, and of the others' as much as their share is of
+// that, but no more than there is.
+func (a *admission[T]) ahead(tenant string, cost int64) float64 {
+	h := a.q.Tenant(tenant)
+	t := h.find()
+	own := 0.0
+	if t != nil {
+		own = float64(t.cost)
+	}
+	mine := a.q.quantum
+	if c, ok := a.q.custom[tenant]; ok {
+		mine = c.quantum
+	}
+	others := float64(a.q.cost) - own
+	return own + min(others, (own+float64(cost))*(a.rivalry(t, mine)-1))
+}

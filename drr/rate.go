@@ -1,0 +1,83 @@
+package drr
+
+import "time"
+
+// A rate measures the capacity of what is behind a queue: how much was served
+// per second of the last minute, counting only the time in which requests
+// waited. Without a queue the throughput says what was asked for, not what
+// could be served.
+type rate struct {
+	seconds [60]struct {
+		at    int64 // the second, since the epoch, that this is of
+		cost  int64
+		items int64
+		busy  time.Duration
+	}
+	busySince time.Duration
+	busy      bool
+
+	// The result, as of the second asOf.
+	asOf        int64
+	cost, items float64 // per second; 0 if nothing was measured
+}
+
+// ended counts a request that has ended while others waited.
+func (r *rate) ended(now time.Duration, cost int64) {
+	s := r.second(now)
+	r.seconds[s].cost += cost
+	r.seconds[s].items++
+}
+
+// waiting says whether requests wait from now on.
+func (r *rate) waiting(now time.Duration, busy bool) {
+	if r.busy {
+		r.pass(now)
+	}
+	r.busy, r.busySince = busy, now
+}
+
+// pass books the time since busySince, second by second.
+func (r *rate) pass(now time.Duration) {
+	// Of a long stretch only the last minute will be looked at.
+	r.busySince = max(r.busySince, now-60*time.Second)
+	for r.busySince < now {
+		end := min(now, r.busySince.Truncate(time.Second)+time.Second)
+		r.seconds[r.second(r.busySince)].busy += end - r.busySince
+		r.busySince = end
+	}
+}
+
+// second returns the index of now's second, emptied if it was an older one's.
+func (r *rate) second(now time.Duration) int {
+	at := int64(now / time.Second)
+	i := int(at % int64(len(r.seconds)))
+	if s := &r.seconds[i]; s.at != at {
+		s.at, s.cost, s.items, s.busy = at, 0, 0, 0
+	}
+	return i
+}
+
+// measure brings cost and items up to date. It looks at the seconds once in
+// each of them at most, or until there is something to see.
+func (r *rate) measure(now time.Duration) {
+	at := int64(now / time.Second)
+	if at == r.asOf && r.cost > 0 {
+		return
+	}
+	if r.busy {
+		r.pass(now)
+	}
+	r.asOf = at
+	var cost, items, busy float64
+	for i := range r.seconds {
+		if s := &r.seconds[i]; at-s.at < int64(len(r.seconds)) {
+			cost += float64(s.cost)
+			items += float64(s.items)
+			busy += s.busy.Seconds()
+		}
+	}
+	r.cost, r.items = 0, 0
+	if busy > 0 {
+		r.cost, r.items = cost/busy, items/busy
+	}
+}
