@@ -132,6 +132,11 @@ func TestRC08WaitIsBoundByItsOwnTimer(t *testing.T) {
 			}()
 			synctest.Wait()
 		}
+		got := func(name string) result {
+			mu.Lock()
+			defer mu.Unlock()
+			return results[name]
+		}
 		busy := acquire(t, g, Request{Tenant: "A"})
 		bg := context.Background()
 		ask("a1", bg)
@@ -140,7 +145,7 @@ func TestRC08WaitIsBoundByItsOwnTimer(t *testing.T) {
 		at(15.5)
 		ask("a3", bg)
 		ask("a4", bg)
-		require.ErrorIs(t, results["a4"].err, ErrTenantFull)
+		require.ErrorIs(t, got("a4").err, ErrTenantFull)
 		at(16.1)
 		ctx, cancel := context.WithDeadline(bg, start.Add(18*time.Second))
 		defer cancel()
@@ -158,10 +163,10 @@ func TestRC08WaitIsBoundByItsOwnTimer(t *testing.T) {
 			"a4": {ErrTenantFull, 15500 * time.Millisecond},
 			"a5": {context.DeadlineExceeded, 18 * time.Second},
 		} {
-			require.ErrorIs(t, results[name].err, want.err, name)
-			require.Equal(t, want.at, results[name].at, name)
+			require.ErrorIs(t, got(name).err, want.err, name)
+			require.Equal(t, want.at, got(name).at, name)
 		}
-		require.NotErrorIs(t, results["a5"].err, ErrRejected)
+		require.NotErrorIs(t, got("a5").err, ErrRejected)
 		s := g.Stats()
 		require.EqualValues(t, []uint64{1, 3, 1, 1}, []uint64{s.TenantFull, s.WaitedTooLong, s.Cancelled, s.Done})
 		require.Zero(t, s.Waiting)
