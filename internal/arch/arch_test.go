@@ -19,6 +19,7 @@ var allowed = map[string][]string{
 	"quota":            {module + "internal/invalid"},
 	"fairness":         {module + "internal/invalid", "golang.org/x/exp/constraints"},
 	"tenantmetrics":    {module + "internal/invalid"},
+	"gateway":          {module + "internal/invalid", module + "drr"},
 	"sim":              {module, "golang.org/x/exp/constraints", "gonum.org/v1/gonum/"},
 	"internal/invalid": nil,
 	"internal/arch":    nil,
