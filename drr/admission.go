@@ -425,13 +425,10 @@ func (a *admission[T]) reject(tenant string, cost int64, r Reason) *RejectedErro
 	a.rate.measure(a.now())
 	e.RetryAfter = time.Second
 	if a.rate.cost > 0 {
-		h := a.q.Tenant(tenant)
 		ahead := 0.0
 		switch r {
-		case TenantFull: // until the first of the tenant's own is served
-			if first, ok := h.Peek(); ok {
-				ahead = float64(first.cost) * a.rivalry(h.find(), 0)
-			}
+		case TenantFull: // until one of the tenant's own is served
+			ahead = a.ahead(tenant, cost) / float64(max(1, a.q.Tenant(tenant).Len()))
 		case Full: // until somebody's is
 			ahead = float64(a.q.cost) / float64(max(1, a.q.length))
 		default:
@@ -443,30 +440,20 @@ func (a *admission[T]) reject(tenant string, cost int64, r Reason) *RejectedErro
 	return e
 }
 
-// rivalry is the sum of quanta of the tenants waiting over the tenant's own: how
-// much is served to all while 1 is served to it. mine is the quantum that it
-// would have, if it isn't among them yet.
-func (a *admission[T]) rivalry(t *tenant[string, *entry[T]], mine int64) float64 {
-	if t != nil && t.head != nil {
-		return float64(a.q.rivals) / float64(t.quantum)
-	}
-	return float64(a.q.rivals+mine) / float64(mine)
-}
-
 // ahead estimates the cost to be served before a new request of the tenant
-// starts: its own that wait, and of the others' as much as their share is of
-// that, but no more than there is.
+// starts: its own that wait, which takes so many rounds, and in each round what
+// the others may spend in it, or have waiting if that is less. They are taken
+// to have as much waiting in later rounds: new requests come as old ones go.
 func (a *admission[T]) ahead(tenant string, cost int64) float64 {
-	h := a.q.Tenant(tenant)
-	t := h.find()
-	own := 0.0
-	if t != nil {
-		own = float64(t.cost)
-	}
-	mine := a.q.quantum
+	own, quantum, rivals := 0.0, a.q.quantum, float64(a.q.rivals)
 	if c, ok := a.q.custom[tenant]; ok {
-		mine = c.quantum
+		quantum = c.quantum
 	}
-	others := float64(a.q.cost) - own
-	return own + min(others, (own+float64(cost))*(a.rivalry(t, mine)-1))
+	if t := a.q.tenants[tenant]; t != nil && t.head != nil {
+		own = float64(t.cost)
+		rivals -= float64(t.quantum)
+	}
+	// It has its turn somewhere within a round, in the mean in the middle.
+	rounds := math.Ceil((own+float64(cost))/float64(quantum)) - 0.5
+	return own + rounds*min(rivals, float64(a.q.cost)-own)
 }
