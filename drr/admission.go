@@ -173,7 +173,7 @@ func (a *admission[T]) enqueue(e *entry[T], now time.Duration) error {
 	if err != nil {
 		return err
 	}
-	if a.waiting.length == 0 {
+	if a.rate.at(now); a.waiting.length == 0 {
 		a.rate.waiting(now, true)
 	}
 	e.item, e.since, e.state = item, now, waiting
@@ -236,10 +236,8 @@ func (a *admission[T]) begin(e *entry[T]) {
 // was never started after all, and costs nothing.
 func (a *admission[T]) end(e *entry[T], actual int64, ran bool) {
 	a.charge(e.tenant, actual-e.cost-e.more)
-	if a.waiting.length > 0 {
-		if now := a.now(); ran {
-			a.rate.ended(now, actual)
-		}
+	if ran && a.waiting.length > 0 {
+		a.rate.ended(actual)
 	}
 	a.running.remove(e)
 	a.inUse -= e.seats

@@ -16,20 +16,33 @@ type rate struct {
 	busySince time.Duration
 	busy      bool
 
+	endedCost, endedItems int64 // not booked yet
+
 	// The result, as of the second asOf.
 	asOf        int64
 	cost, items float64 // per second; 0 if nothing was measured
 }
 
-// ended counts a request that has ended while others waited.
-func (r *rate) ended(now time.Duration, cost int64) {
-	s := r.second(now)
-	r.seconds[s].cost += cost
-	r.seconds[s].items++
+// ended counts a request that has ended while others waited. It doesn't read the
+// clock, which would be half of its cost: at counts it when the time is known.
+func (r *rate) ended(cost int64) {
+	r.endedCost += cost
+	r.endedItems++
+}
+
+// at books what has ended since the time was known last.
+func (r *rate) at(now time.Duration) {
+	if r.endedItems > 0 {
+		s := &r.seconds[r.second(now)]
+		s.cost += r.endedCost
+		s.items += r.endedItems
+		r.endedCost, r.endedItems = 0, 0
+	}
 }
 
 // waiting says whether requests wait from now on.
 func (r *rate) waiting(now time.Duration, busy bool) {
+	r.at(now)
 	if r.busy {
 		r.pass(now)
 	}
@@ -64,6 +77,7 @@ func (r *rate) measure(now time.Duration) {
 	if at == r.asOf && r.cost > 0 {
 		return
 	}
+	r.at(now)
 	if r.busy {
 		r.pass(now)
 	}
