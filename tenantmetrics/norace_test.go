@@ -1,0 +1,5 @@
+//go:build !race
+
+package tenantmetrics
+
+const million = 1_000_000
