@@ -191,7 +191,7 @@ func (a *admission[T]) enqueue(e *entry[T], now time.Duration) error {
 //
 // It doesn't look who is next before there is a seat: to look is to decide, and
 // a tenant that keeps one request outstanding may have its next one here by then.
-func (a *admission[T]) dequeue(free int, now func() time.Duration) *entry[T] {
+func (a *admission[T]) dequeue(free int) *entry[T] {
 	for free > 0 {
 		_, e, ok := a.q.Peek()
 		if !ok {
@@ -206,7 +206,7 @@ func (a *admission[T]) dequeue(free int, now func() time.Duration) *entry[T] {
 			return nil
 		}
 		a.q.Pop()
-		a.leave(e, now)
+		a.leave(e)
 		a.begin(e)
 		return e
 	}
@@ -214,10 +214,10 @@ func (a *admission[T]) dequeue(free int, now func() time.Duration) *entry[T] {
 }
 
 // leave takes e, which the queue has let go, off the list of those waiting.
-func (a *admission[T]) leave(e *entry[T], now func() time.Duration) {
+func (a *admission[T]) leave(e *entry[T]) {
 	a.waiting.remove(e)
 	if a.waiting.length == 0 {
-		a.rate.waiting(now(), false)
+		a.rate.waiting(a.now(), false)
 	}
 }
 
@@ -277,7 +277,7 @@ func (a *admission[T]) charge(tenant string, delta int64) {
 // withdraw takes a waiting entry out of the queue.
 func (a *admission[T]) withdraw(e *entry[T]) {
 	a.q.Cancel(e.item)
-	a.leave(e, a.now)
+	a.leave(e)
 	if a.capped {
 		a.reseat(e.tenant) // its next request may need fewer seats
 	}

@@ -230,7 +230,7 @@ func (g *Gate) refuse(r Request, reason Reason) error {
 // grant lets all run that may.
 func (g *Gate) grant() {
 	for g.a.q.length > g.a.q.held {
-		e := g.a.dequeue(g.slots-g.a.inUse, g.a.now)
+		e := g.a.dequeue(g.slots - g.a.inUse)
 		if e == nil {
 			return
 		}

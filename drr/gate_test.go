@@ -781,6 +781,25 @@ func TestGateAllocations(t *testing.T) {
 		gr, _ := g.Acquire(ctx, Request{Tenant: "a", Cost: 5})
 		gr.ReleaseCost(7)
 	}))
+
+	start, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		for range start {
+			gr, _ := g.Acquire(ctx, Request{Tenant: "b"})
+			gr.Release()
+			done <- struct{}{}
+		}
+	}()
+	require.LessOrEqual(t, testing.AllocsPerRun(1000, func() {
+		gr, _ := g.Acquire(ctx, Request{Tenant: "a"})
+		start <- struct{}{}
+		for g.Stats().Waiting == 0 {
+			runtime.Gosched()
+		}
+		gr.Release()
+		<-done
+	}), 1.0)
+	close(start)
 }
 
 // TestOneAgainstSixtyFour: a tenant with one caller gets its half of the slots'

@@ -102,7 +102,7 @@ func (s *Scheduler[T]) refuse(tenant string, cost int64, r Reason) error {
 // hand gives jobs to the workers that wait for one.
 func (s *Scheduler[T]) hand() {
 	for len(s.idle) > 0 {
-		e := s.a.dequeue(1, s.a.now)
+		e := s.a.dequeue(1)
 		if e == nil {
 			break
 		}
@@ -132,7 +132,7 @@ func (s *Scheduler[T]) Next(ctx context.Context) (Job[T], error) {
 		return Job[T]{}, ctxError(ctx)
 	}
 	a.mu.Lock()
-	if e := a.dequeue(1, a.now); e != nil {
+	if e := a.dequeue(1); e != nil {
 		a.mu.Unlock()
 		return s.job(e), nil
 	}
