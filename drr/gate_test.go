@@ -826,3 +826,46 @@ func TestOneAgainstSixtyFour(t *testing.T) {
 		require.GreaterOrEqual(t, served[1], 950, "of 2000, alternating: %v", served)
 	})
 }
+
+// TestHooksAreTold: each hook hears of what it is for, outside the lock, and one
+// that panics leaks no seat.
+func TestHooksAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var heard []string
+		var g *Gate
+		hear := func(format string, args ...any) {
+			g.Stats() // would hang under the lock
+			mu.Lock()
+			heard = append(heard, fmt.Sprintf(format, args...))
+			mu.Unlock()
+		}
+		g = newGate(t, GateConfig{Slots: 1, Limits: Limits{MaxWait: time.Second, Hooks: Hooks{
+			Granted:   func(tenant string, waited time.Duration) { hear("granted %s %s", tenant, waited) },
+			Done:      func(tenant string, cost int64) { hear("done %s %d", tenant, cost) },
+			Rejected:  func(err *RejectedError) { hear("rejected %s %s", err.Tenant, err.Reason) },
+			Cancelled: func(tenant string) { hear("cancelled %s", tenant) },
+		}}})
+		a := acquire(t, g, Request{Tenant: "a"})
+		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+		defer cancel()
+		g.Acquire(ctx, Request{Tenant: "b"})
+		g.Acquire(context.Background(), Request{Tenant: "c"})
+		go func() { acquire(t, g, Request{Tenant: "d"}).ReleaseCost(7) }()
+		time.Sleep(200 * time.Millisecond)
+		a.Release()
+		synctest.Wait()
+		require.ElementsMatch(t, []string{
+			"granted a 0s", "cancelled b", "rejected c waited too long", "granted d 200ms", "done a 1", "done d 7",
+		}, heard)
+	})
+
+	g := newGate(t, GateConfig{Slots: 1, Limits: Limits{Hooks: Hooks{Granted: func(string, time.Duration) { panic("hook") }}}})
+	require.Panics(t, func() { g.Acquire(context.Background(), Request{}) })
+	require.Panics(t, func() { g.TryAcquire(Request{}) })
+	require.Zero(t, g.Stats().InUse)
+	s := newScheduler(t, SchedulerConfig[int]{Limits: Limits{Hooks: Hooks{Granted: func(string, time.Duration) { panic("hook") }}}})
+	require.NoError(t, s.Submit("a", 1, 1))
+	require.Panics(t, func() { s.Next(context.Background()) })
+	require.Zero(t, s.Stats().Running)
+}

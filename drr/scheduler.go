@@ -184,10 +184,18 @@ func (s *Scheduler[T]) unlist(p *puller[T]) bool {
 }
 
 func (s *Scheduler[T]) job(e *entry[T]) Job[T] {
+	j := Job[T]{e.tenant, e.cost, e.value, s, e, e.gen}
 	if h := s.a.limits.Hooks.Granted; h != nil {
+		told := false
+		defer func() {
+			if !told { // it panics, and nobody has the job
+				j.Done(j.Cost)
+			}
+		}()
 		h(e.tenant, s.a.now()-e.since)
+		told = true
 	}
-	return Job[T]{e.tenant, e.cost, e.value, s, e, e.gen}
+	return j
 }
 
 // Done says that the job has ended, and settles: its tenant is charged actual

@@ -1,0 +1,4 @@
+package grpcgate
+
+// Pushback is for the tests.
+var Pushback = pushback
