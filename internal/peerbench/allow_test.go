@@ -60,7 +60,8 @@ type decider struct {
 }
 
 // stride is how many decisions with clock=given share a reading of the clock. To
-// each the time given is 1 ns after the one before, so that it moves.
+// each the time given is 1 ns after the one before, so that it moves. Stepping a
+// time.Time, as xtime takes, costs a little more than stepping a time.Duration.
 const stride = 64
 
 var deciders = []decider{

@@ -6,7 +6,7 @@ import (
 	"github.com/fairlane-go/fairlane/drr"
 )
 
-func startFairlane(tenants []string, took func(item)) system {
+func startFairlane(tenants []string, took tookFunc) system {
 	q := newFairlane()
 	handles := make([]*drr.Tenant[string, item], len(tenants))
 	seq := 0
@@ -22,10 +22,10 @@ func startFairlane(tenants []string, took func(item)) system {
 	return system{
 		cycle: func(n int) {
 			for range n {
-				_, it, ok := q.Pop()
+				name, it, ok := q.Pop()
 				must(ok, "fairlane has lost an item")
 				if took != nil {
-					took(it)
+					took(name, it)
 				}
 				push(it.tenant)
 			}
@@ -34,7 +34,7 @@ func startFairlane(tenants []string, took func(item)) system {
 	}
 }
 
-func startFairlaneByName(tenants []string, took func(item)) system {
+func startFairlaneByName(tenants []string, took tookFunc) system {
 	q := newFairlane()
 	seq := 0
 	push := func(name string, tenant int) {
@@ -51,7 +51,7 @@ func startFairlaneByName(tenants []string, took func(item)) system {
 				name, it, ok := q.Pop()
 				must(ok, "fairlane has lost an item")
 				if took != nil {
-					took(it)
+					took(name, it)
 				}
 				push(name, it.tenant)
 			}
@@ -60,7 +60,7 @@ func startFairlaneByName(tenants []string, took func(item)) system {
 	}
 }
 
-func startFairlaneLocked(tenants []string, took func(item)) system {
+func startFairlaneLocked(tenants []string, took tookFunc) system {
 	q := newFairlane()
 	var mu sync.Mutex
 	seq := 0
@@ -82,7 +82,7 @@ func startFairlaneLocked(tenants []string, took func(item)) system {
 				mu.Unlock()
 				must(ok, "fairlane has lost an item")
 				if took != nil {
-					took(it)
+					took(name, it)
 				}
 				push(name, it.tenant)
 			}
@@ -97,10 +97,10 @@ func newFairlane() *drr.Queue[string, item] {
 	return q
 }
 
-func drainFairlane(q *drr.Queue[string, item], took func(item)) {
-	for _, it, ok := q.Pop(); ok; _, it, ok = q.Pop() {
+func drainFairlane(q *drr.Queue[string, item], took tookFunc) {
+	for name, it, ok := q.Pop(); ok; name, it, ok = q.Pop() {
 		if took != nil {
-			took(it)
+			took(name, it)
 		}
 	}
 }

@@ -10,6 +10,7 @@ require (
 	github.com/libp2p/go-libp2p v0.46.0
 	github.com/stretchr/testify v1.12.1
 	go.temporal.io/server v1.29.1
+	golang.org/x/sync v0.25.0
 	golang.org/x/time v0.16.0
 	k8s.io/apiserver v0.37.2
 )
@@ -90,7 +91,6 @@ require (
 	golang.org/x/crypto v0.54.0 // indirect
 	golang.org/x/exp v0.0.0-20261113113407-e3970619a1a4 // indirect
 	golang.org/x/net v0.57.0 // indirect
-	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.47.0 // indirect
 	golang.org/x/text v0.40.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20260526163538-3dc84a4a5aaa // indirect

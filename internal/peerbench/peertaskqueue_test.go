@@ -13,7 +13,7 @@ import (
 //
 // A task's topic must differ from those of the same tenant that wait or run, or
 // it is merged with them, so it is the item's number.
-func startPeerTaskQueue(tenants []string, took func(item)) system {
+func startPeerTaskQueue(tenants []string, took tookFunc) system {
 	type started struct {
 		peer.ID
 		*peertask.Task
@@ -48,7 +48,7 @@ func startPeerTaskQueue(tenants []string, took func(item)) system {
 
 	take := func() (s started, ok bool) {
 		if s, ok = pop(); ok && took != nil {
-			took(item{s.Data.(int), s.Topic.(int)})
+			took(string(s.ID), item{s.Data.(int), s.Topic.(int)})
 		}
 		return s, ok
 	}

@@ -17,12 +17,15 @@ type system struct {
 	stop func()
 }
 
-// A subject is a system that can be started. It calls took, unless that is nil,
-// with each item that it takes out.
+// A subject is a system that can be started.
 type subject struct {
 	name  string
-	start func(tenants []string, took func(item)) system
+	start func(tenants []string, took tookFunc) system
 }
+
+// A tookFunc is called with each item that is taken out and the name of the
+// tenant that the system has it from. It may be nil.
+type tookFunc func(name string, it item)
 
 var subjects = []subject{
 	{"fairlane", startFairlane},

@@ -8,12 +8,13 @@ import (
 
 // startTemporal closes the loop inside of the dispatcher's goroutine: the task
 // it hands on submits the tenant's next one, in place of a worker. Between runs
-// the dispatcher is held while it hands on a task.
+// the dispatcher is held while it hands on a task. A task that got lost would
+// show as a run that never ends, and be stopped by the timeout of go test.
 //
 // A task that is submitted while no other is on its way goes past the queues to
 // the next scheduler, in the submitter's goroutine. So that the first tenant's
 // doesn't, a task of nobody goes ahead, and while it is on its way submits theirs.
-func startTemporal(tenants []string, took func(item)) system {
+func startTemporal(tenants []string, took tookFunc) system {
 	l := &temporalLoop{took: took, runs: make(chan temporalRun), done: make(chan struct{}, 1)}
 	l.scheduler = tasks.NewInterleavedWeightedRoundRobinScheduler(
 		tasks.InterleavedWeightedRoundRobinSchedulerOptions[*temporalTask, string]{
@@ -54,7 +55,7 @@ type temporalRun struct {
 type temporalLoop struct {
 	scheduler tasks.Scheduler[*temporalTask]
 	tenants   []string
-	took      func(item)
+	took      tookFunc
 	run       temporalRun
 	runs      chan temporalRun
 	done      chan struct{} // of one place, as the last task may be the very last
@@ -76,9 +77,9 @@ func (l *temporalLoop) Submit(t *temporalTask) {
 		l.run = r
 	}
 	if l.took != nil {
-		l.took(t.item)
+		l.took(t.name, t.item)
 	}
-	if l.run.refill && t.tenant > 0 {
+	if l.run.refill {
 		l.submit(t.name, t.tenant)
 	}
 	if l.run.n--; l.run.n == 0 {
