@@ -47,7 +47,7 @@ func TestMutationsAreCaught(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600))
 
 			out, err := exec.Command("go", "test", "-vet=off", "-timeout=60s", "-overlay", filepath.Join(dir, "overlay.json"),
-				"-run", "^(TestQueueMatchesRing|TestQueueMatchesRingAtLength|TestFairnessBounds)$", ".").CombinedOutput()
+				"-run", "^(TestQueueMatchesRing|TestQueueMatchesRingAtLength|TestFairnessBounds)$", ".", "-rapid.nofailfile").CombinedOutput()
 			require.Error(t, err, "the broken queue passes the tests")
 			require.NotContains(t, string(out), "[build failed]")
 			require.Contains(t, string(out), "FAIL", "%s", out)
