@@ -225,8 +225,10 @@ func TestLimiterEqualsOracles(t *testing.T) {
 			"": func(t *rapid.T) { m.check(t) },
 		})
 	})
-	require.Positive(t, overflows)
-	require.Positive(t, dropped)
+	if !testing.Short() { // few traces then, and chance may have left these out
+		require.Positive(t, overflows)
+		require.Positive(t, dropped)
+	}
 }
 
 // Tenants with a limit of their own aren't counted, dropped, or made to share.
