@@ -105,5 +105,7 @@ func TestClaimsAreOrderedExactly(t *testing.T) {
 		require.Equal(t, want, compareClaims(claims[0], claims[1]))
 		require.Equal(t, -want, compareClaims(claims[1], claims[0]))
 	})
-	require.Positive(t, equal, "no rounded levels were equal: nothing was tested")
+	if !testing.Short() { // few claims then
+		require.Positive(t, equal, "no rounded levels were equal: nothing was tested")
+	}
 }
