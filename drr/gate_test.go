@@ -3,6 +3,7 @@ package drr
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -606,13 +607,15 @@ func TestTolerableWaitBoundsTheQueueByTime(t *testing.T) {
 	})
 }
 
+var historyOps = flag.Int("ops", 300_000, "how many operations TestGateHistories makes")
+
 // TestGateHistories: random concurrent Acquire, Release, cancel, SetSlots,
 // SetTenantSeats, Charge and at last Close, with every invariant checked
 // throughout and the counts adding up at the end.
 func TestGateHistories(t *testing.T) {
-	ops := 300_000
+	ops := *historyOps
 	if testing.Short() {
-		ops = 60_000
+		ops /= 5
 	}
 	before := runtime.NumGoroutine()
 	for round := range 4 {
