@@ -276,7 +276,7 @@ func TestHugeDebtIsServedAgain(t *testing.T) {
 	for range 5000 {
 		require.NoError(t, q.Charge("deep", MaxCost))
 	}
-	require.EqualValues(t, -maxBalance, q.Tenant("deep").Balance())
+	require.EqualValues(t, int64(-maxBalance), q.Tenant("deep").Balance())
 	q.Push("deep", 1, 1)
 	turns := q.Turns()
 	_, v, ok := q.Pop()
