@@ -1,6 +1,7 @@
 package drr
 
 import (
+	"context"
 	"math"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ type entry[T any] struct {
 	value  T
 	tenant string
 	cost   int64 // stated, until the request has ended
+	queued bool  // has waited, and so was charged the stated cost
 	more   int64 // charged beyond it so far
 	seats  int
 	item   Item[string, *entry[T]]
@@ -78,6 +80,7 @@ type seating struct {
 type admission[T any] struct {
 	mu     sync.Mutex
 	q      *Queue[string, *entry[T]]
+	slots  int // a Gate's
 	limits Limits
 	epoch  time.Time
 
@@ -88,6 +91,7 @@ type admission[T any] struct {
 	capped   bool // there are caps: seatings are kept
 	caps     map[string]int
 	seatings map[string]*seating
+	crowd    int // the most there were since the map was made
 
 	timer *time.Timer // for the oldest, if there is a MaxWait
 	armed bool
@@ -95,7 +99,8 @@ type admission[T any] struct {
 	rate    rate
 	counts  counts
 	owing   bool          // there may be debts
-	idle    time.Duration // since when nothing waits or runs, if owing
+	active  bool          // something has waited or run since idle
+	idle    time.Duration // since when nothing does, if owing
 	telling int           // goroutines that tell about dropped jobs
 	closing bool          // nothing new is taken
 	drained chan struct{} // closed when closing and nothing waits or runs
@@ -106,8 +111,8 @@ type admission[T any] struct {
 
 // counts are numbers of requests since the start.
 type counts struct {
-	granted, done, cancelled uint64
-	rejected                 [len(reasons)]uint64
+	done, cancelled uint64
+	rejected        [len(reasons)]uint64
 }
 
 // init gets an admission ready. expire is what the timer calls.
@@ -119,10 +124,7 @@ func (a *admission[T]) init(l Limits, slots int, expire func()) error {
 	if l.DebtIdle == 0 {
 		l.DebtIdle = defaultDebtIdle
 	}
-	if l.MinDepth == 0 {
-		l.MinDepth = min(max(defaultMinDepth, 2*slots), boundOf(l.MaxDepth))
-	}
-	a.q, a.limits, a.epoch = q, l, time.Now()
+	a.q, a.slots, a.limits, a.epoch = q, slots, l, time.Now()
 	a.capped = l.MaxTenantSeats > 0
 	a.caps = make(map[string]int)
 	a.seatings = make(map[string]*seating)
@@ -146,7 +148,7 @@ func (a *admission[T]) newEntry(tenant string, cost int64, seats int) *entry[T] 
 		a.nfree--
 		e.next = nil
 	}
-	e.tenant, e.cost, e.more, e.seats = tenant, cost, 0, seats
+	e.tenant, e.cost, e.more, e.seats, e.queued = tenant, cost, 0, seats, false
 	return e
 }
 
@@ -166,18 +168,22 @@ func (a *admission[T]) discard(e *entry[T]) {
 func (a *admission[T]) enqueue(e *entry[T], now time.Duration) error {
 	if a.limits.TolerableWait > 0 {
 		a.rate.measure(now)
+		least := a.limits.MinDepth
+		if least == 0 {
+			least = max(defaultMinDepth, 2*min(a.slots, math.MaxInt/2))
+		}
 		depth := min(a.rate.items*a.limits.TolerableWait.Seconds(), math.MaxInt32)
-		a.q.maxDepth = min(max(int(depth), a.limits.MinDepth), boundOf(a.limits.MaxDepth))
+		a.q.maxDepth = min(max(int(depth), least), boundOf(a.limits.MaxDepth))
 	}
 	item, err := a.q.Push(e.tenant, e.cost, e)
 	if err != nil {
 		return err
 	}
-	if a.rate.at(now); a.waiting.length == 0 {
-		a.rate.waiting(now, true)
-	}
-	e.item, e.since, e.state = item, now, waiting
+	e.item, e.since, e.state, e.queued = item, now, waiting, true
 	a.waiting.append(e)
+	a.active = true
+	a.rate.at(now)
+	a.sense()
 	if a.timer != nil && !a.armed {
 		a.armed = true
 		a.timer.Reset(a.limits.MaxWait)
@@ -200,6 +206,7 @@ func (a *admission[T]) dequeue(free int) *entry[T] {
 		if a.capped && a.overCap(e) {
 			a.seating(e.tenant).blocked = true
 			a.q.Tenant(e.tenant).Block()
+			a.sense()
 			continue
 		}
 		if e.seats > free {
@@ -216,8 +223,14 @@ func (a *admission[T]) dequeue(free int) *entry[T] {
 // leave takes e, which the queue has let go, off the list of those waiting.
 func (a *admission[T]) leave(e *entry[T]) {
 	a.waiting.remove(e)
-	if a.waiting.length == 0 {
-		a.rate.waiting(a.now(), false)
+	a.sense()
+}
+
+// sense tells the rate when requests begin or cease to wait for seats. Those of
+// tenants at their caps wait for something else.
+func (a *admission[T]) sense() {
+	if busy := a.q.length > a.q.held; busy != a.rate.busy {
+		a.rate.waiting(a.now(), busy)
 	}
 }
 
@@ -226,7 +239,7 @@ func (a *admission[T]) begin(e *entry[T]) {
 	e.state = running
 	a.running.append(e)
 	a.inUse += e.seats
-	a.counts.granted++
+	a.active = true
 	if a.capped {
 		a.seating(e.tenant).inUse += e.seats
 	}
@@ -235,16 +248,18 @@ func (a *admission[T]) begin(e *entry[T]) {
 // end is the end of a running entry, which has cost actual; ran is false if it
 // was never started after all, and costs nothing.
 func (a *admission[T]) end(e *entry[T], actual int64, ran bool) {
-	a.charge(e.tenant, actual-e.cost-e.more)
-	if ran && a.waiting.length > 0 {
-		a.rate.ended(actual)
+	delta := actual - e.cost - e.more
+	if !e.queued {
+		delta = max(delta, -max(e.more, 0)) // its stated cost was never charged
+	}
+	a.charge(e.tenant, delta)
+	if ran && a.rate.busy && a.rate.ended(actual) {
+		a.rate.at(a.now())
 	}
 	a.running.remove(e)
 	a.inUse -= e.seats
 	if ran {
 		a.counts.done++
-	} else {
-		a.counts.granted--
 	}
 	if a.capped {
 		s := a.seating(e.tenant)
@@ -289,9 +304,10 @@ func (a *admission[T]) settleIdle() {
 	if a.waiting.length > 0 || a.running.length > 0 {
 		return
 	}
-	if a.owing {
+	if a.owing && a.active {
 		a.idle = a.now()
 	}
+	a.active = false
 	if a.closing && a.telling == 0 {
 		select {
 		case <-a.drained:
@@ -316,6 +332,7 @@ func (a *admission[T]) seating(tenant string) *seating {
 	if s == nil {
 		s = &seating{}
 		a.seatings[tenant] = s
+		a.crowd = max(a.crowd, len(a.seatings))
 	}
 	return s
 }
@@ -350,7 +367,11 @@ func (a *admission[T]) reseat(tenant string) {
 	}
 	if s.inUse == 0 && !s.blocked {
 		delete(a.seatings, tenant)
+		if len(a.seatings) == 0 && a.crowd > 1024 { // maps don't shrink
+			a.seatings, a.crowd = make(map[string]*seating), 0
+		}
 	}
+	a.sense()
 }
 
 // setCap changes a tenant's cap and returns the entries that it rules out.
@@ -361,7 +382,9 @@ func (a *admission[T]) setCap(tenant string, n int) []*entry[T] {
 			a.seating(e.tenant).inUse += e.seats
 		}
 	}
-	a.caps[tenant] = n
+	if a.caps[tenant] = n; n == a.limits.MaxTenantSeats {
+		delete(a.caps, tenant)
+	}
 	out := a.refuseWhere(NeverFits, func(e *entry[T]) bool { return e.tenant == tenant && e.seats > n })
 	a.reseat(tenant)
 	return out
@@ -375,12 +398,23 @@ func (a *admission[T]) refuseWhere(r Reason, match func(*entry[T]) bool) []*entr
 		next := e.next
 		if match(e) {
 			a.withdraw(e)
-			e.state, e.reason = refused, r
+			a.mark(e, r)
 			out = append(out, e)
 		}
 		e = next
 	}
 	return out
+}
+
+// mark counts a waiting entry that was withdrawn as refused.
+func (a *admission[T]) mark(e *entry[T], r Reason) {
+	e.state, e.reason = refused, r
+	a.counts.rejected[r]++
+}
+
+// overdue reports whether the oldest has waited for MaxWait already.
+func (a *admission[T]) overdue() bool {
+	return a.timer != nil && a.waiting.length > 0 && a.now()-a.waiting.head.since >= a.limits.MaxWait
 }
 
 // expired takes out those that have waited for MaxWait and sets the timer for
@@ -390,7 +424,7 @@ func (a *admission[T]) expired() []*entry[T] {
 	var out []*entry[T]
 	for e := a.waiting.head; e != nil && now-e.since >= a.limits.MaxWait; e = a.waiting.head {
 		a.withdraw(e)
-		e.state, e.reason = refused, WaitedTooLong
+		a.mark(e, WaitedTooLong)
 		out = append(out, e)
 	}
 	if a.armed = a.waiting.length > 0; a.armed {
@@ -413,9 +447,24 @@ func (a *admission[T]) close(now bool) []*entry[T] {
 	return out
 }
 
-// reject counts a refusal and describes it.
+// await waits until nothing waits or runs, or ctx is done. It doesn't need the
+// lock.
+func (a *admission[T]) await(ctx context.Context) error {
+	select {
+	case <-a.drained: // even if ctx is done as well
+		return nil
+	default:
+	}
+	select {
+	case <-a.drained:
+		return nil
+	case <-ctx.Done():
+		return ctxError(ctx)
+	}
+}
+
+// reject describes a refusal.
 func (a *admission[T]) reject(tenant string, cost int64, r Reason) *RejectedError {
-	a.counts.rejected[r]++
 	e := &RejectedError{Tenant: tenant, Reason: r, RetryAfter: Never}
 	if r == NeverFits || r == Closed {
 		return e

@@ -50,8 +50,9 @@ type Config struct {
 	// quantum of 100 or more, in a unit of cost that is finer to match.
 	Quantum int64
 
-	// MaxDepth is the most items that may wait at once over all tenants.
-	// Zero means no bound.
+	// MaxDepth is the most items that may wait at once over all tenants. Those
+	// of blocked tenants don't count, or they would keep others out; but no
+	// tenant may have more than that. Zero means no bound.
 	MaxDepth int
 
 	// MaxTenantDepth is the most items that one tenant may have waiting, unless

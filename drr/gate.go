@@ -20,8 +20,7 @@ import (
 // come; what Release settles counts all the same. All methods may be called by
 // several goroutines at once. A Gate must be made by NewGate.
 type Gate struct {
-	a     admission[struct{}]
-	slots int
+	a admission[struct{}]
 }
 
 // GateConfig describes a Gate.
@@ -53,7 +52,7 @@ func NewGate(c GateConfig) (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gate{slots: c.Slots}
+	g := &Gate{}
 	if err := g.a.init(c.Limits, c.Slots, g.expire); err != nil {
 		return nil, err
 	}
@@ -85,8 +84,8 @@ func (g *Gate) Acquire(ctx context.Context, r Request) (Grant, error) {
 		return Grant{}, err
 	}
 	a := &g.a
-	since := e.since
-	if e.state == waiting {
+	since, queued := e.since, e.queued
+	if e.state != running {
 		if err := g.await(ctx, e); err != nil {
 			return Grant{}, err
 		}
@@ -96,7 +95,7 @@ func (g *Gate) Acquire(ctx context.Context, r Request) (Grant, error) {
 	grant := Grant{g, e, e.gen}
 	if a.limits.Hooks.Granted != nil {
 		waited := time.Duration(0)
-		if since > 0 {
+		if queued {
 			waited = a.now() - since
 		}
 		grant.tell(r.Tenant, waited)
@@ -117,15 +116,21 @@ func (gr Grant) tell(tenant string, waited time.Duration) {
 }
 
 // TryAcquire is Acquire for a caller that won't wait: it reports whether the
-// seats were granted at once. Like Acquire it overtakes nobody.
+// seats were granted at once. Like Acquire it overtakes nobody. One that would
+// have waited counts as cancelled.
 func (g *Gate) TryAcquire(r Request) (Grant, bool) {
 	e, err := g.enter(&r)
 	if err != nil {
 		return Grant{}, false
 	}
 	a := &g.a
-	if e.state == waiting {
-		a.withdraw(e)
+	if e.state != running {
+		if e.state == waiting {
+			a.withdraw(e)
+			a.counts.cancelled++
+		} else { // refused: MaxWait has passed already
+			<-e.ready
+		}
 		a.discard(e)
 		a.mu.Unlock()
 		return Grant{}, false
@@ -161,12 +166,11 @@ func (g *Gate) enter(r *Request) (*entry[struct{}], error) {
 	switch {
 	case a.closing:
 		return nil, g.refuse(*r, Closed)
-	case r.Seats > g.slots || a.capped && r.Seats > a.capOf(r.Tenant):
+	case r.Seats > a.slots || a.capped && r.Seats > a.capOf(r.Tenant):
 		return nil, g.refuse(*r, NeverFits)
 	}
 	e := a.newEntry(r.Tenant, r.Cost, r.Seats)
-	if a.q.length == 0 && r.Seats <= g.slots-a.inUse && !(a.capped && a.overCap(e)) {
-		e.since = 0
+	if a.q.length == 0 && r.Seats <= a.slots-a.inUse && !(a.capped && a.overCap(e)) {
 		a.begin(e)
 		return e, nil
 	}
@@ -209,7 +213,7 @@ func (g *Gate) await(ctx context.Context, e *entry[struct{}]) error {
 	case refused:
 		reason := e.reason
 		a.discard(e)
-		return g.refuse(r, reason)
+		return g.refused(r, reason)
 	case waiting:
 		a.withdraw(e)
 		a.discard(e)
@@ -232,6 +236,12 @@ func (g *Gate) cancelled(ctx context.Context, tenant string) error {
 
 // refuse counts a refusal, unlocks, tells, and returns it.
 func (g *Gate) refuse(r Request, reason Reason) error {
+	g.a.counts.rejected[reason]++
+	return g.refused(r, reason)
+}
+
+// refused is refuse for one that is counted.
+func (g *Gate) refused(r Request, reason Reason) error {
 	err := g.a.reject(r.Tenant, r.Cost, reason)
 	g.a.mu.Unlock()
 	if h := g.a.limits.Hooks.Rejected; h != nil {
@@ -242,8 +252,11 @@ func (g *Gate) refuse(r Request, reason Reason) error {
 
 // grant lets all run that may.
 func (g *Gate) grant() {
+	if g.a.overdue() { // the timer is late
+		wake(g.a.expired())
+	}
 	for g.a.q.length > g.a.q.held {
-		e := g.a.dequeue(g.slots - g.a.inUse)
+		e := g.a.dequeue(g.a.slots - g.a.inUse)
 		if e == nil {
 			return
 		}
@@ -275,8 +288,8 @@ func (g *Gate) SetSlots(n int) error {
 	}
 	g.a.mu.Lock()
 	defer g.a.mu.Unlock()
-	fewer := n < g.slots
-	if g.slots = n; fewer {
+	fewer := n < g.a.slots
+	if g.a.slots = n; fewer {
 		wake(g.a.refuseWhere(NeverFits, func(e *entry[struct{}]) bool { return e.seats > n }))
 	}
 	g.grant()
@@ -319,12 +332,7 @@ func (g *Gate) Shutdown(ctx context.Context) error {
 	g.a.mu.Lock()
 	g.a.close(false)
 	g.a.mu.Unlock()
-	select {
-	case <-g.a.drained:
-		return nil
-	case <-ctx.Done():
-		return ctxError(ctx)
-	}
+	return g.a.await(ctx)
 }
 
 // Close refuses new requests and those that wait, as Closed, and returns without
@@ -345,8 +353,10 @@ type Grant struct {
 }
 
 // Release gives the seats back. What was acquired, with what Charge added, was
-// the true cost. Releasing a second time does nothing.
-func (gr Grant) Release() { gr.release(func(e *entry[struct{}]) int64 { return e.cost + e.more }) }
+// the true cost, or 0 if that is below 0. Releasing a second time does nothing.
+func (gr Grant) Release() {
+	gr.release(func(e *entry[struct{}]) int64 { return max(0, e.cost+e.more) })
+}
 
 // ReleaseCost gives the seats back, and settles: the tenant is charged actual in
 // all, whatever was acquired and charged before. actual is 0 to MaxCost; out of

@@ -52,8 +52,8 @@ func checkGate(g *Gate, lowered bool) error {
 			return fmt.Errorf("G1: a request of %q runs in state %d", e.tenant, e.state)
 		}
 	}
-	if seats != a.inUse || n != a.running.length || seats > g.slots && !lowered {
-		return fmt.Errorf("G1: %d seats in use by %d requests, counted %d and %d, of %d", seats, n, a.inUse, a.running.length, g.slots)
+	if seats != a.inUse || n != a.running.length || seats > g.a.slots && !lowered {
+		return fmt.Errorf("G1: %d seats in use by %d requests, counted %d and %d, of %d", seats, n, a.inUse, a.running.length, g.a.slots)
 	}
 	n = 0
 	for e := a.waiting.head; e != nil; e = e.next {
@@ -65,8 +65,8 @@ func checkGate(g *Gate, lowered bool) error {
 	if n != a.waiting.length || n != a.q.Len() {
 		return fmt.Errorf("G2: %d requests wait, counted %d, %d in the queue", n, a.waiting.length, a.q.Len())
 	}
-	if _, e, ok := a.q.Peek(); ok && e.seats <= g.slots-a.inUse && !(a.capped && a.overCap(e)) {
-		return fmt.Errorf("G3: %d of %d seats in use, and a request for %d waits next", a.inUse, g.slots, e.seats)
+	if _, e, ok := a.q.Peek(); ok && e.seats <= g.a.slots-a.inUse && !(a.capped && a.overCap(e)) {
+		return fmt.Errorf("G3: %d of %d seats in use, and a request for %d waits next", a.inUse, g.a.slots, e.seats)
 	}
 	if a.capped {
 		for tenant, s := range a.seatings {

@@ -42,9 +42,9 @@ func (q *Queue[K, T]) refuse(t *tenant[K, T], cost int64) error {
 	switch {
 	case cost < 1 || cost > MaxCost:
 		return &ValueError{Package: "drr", Field: "cost", Value: cost, Want: "1 to 2^40"}
-	case t != nil && t.depth >= t.maxDepth:
+	case t != nil && (t.depth >= t.maxDepth || t.spot == blocked && t.depth >= q.maxDepth):
 		return ErrTenantFull
-	case q.length >= q.maxDepth:
+	case (t == nil || t.spot != blocked) && q.length-q.held >= q.maxDepth:
 		return ErrFull
 	}
 	return nil

@@ -91,6 +91,16 @@ func (o *oracle) len() (n int) {
 	return n
 }
 
+// able is how many items wait whose tenants aren't blocked.
+func (o *oracle) able() (n int64) {
+	for _, t := range o.known {
+		if !t.blocked {
+			n += int64(len(t.items))
+		}
+	}
+	return n
+}
+
 func (o *oracle) push(name string, cost int64) (id int, err error) {
 	depth := o.maxTenantDepth
 	if d, ok := o.depths[name]; ok {
@@ -99,7 +109,11 @@ func (o *oracle) push(name string, cost int64) (id int, err error) {
 	if t := o.known[name]; t != nil && int64(len(t.items)) >= depth {
 		return 0, ErrTenantFull
 	}
-	if int64(o.len()) >= o.maxDepth {
+	if t := o.known[name]; t != nil && t.blocked {
+		if int64(len(t.items)) >= o.maxDepth {
+			return 0, ErrTenantFull
+		}
+	} else if o.able() >= o.maxDepth {
 		return 0, ErrFull
 	}
 	t := o.tenant(name)

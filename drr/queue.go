@@ -95,8 +95,10 @@ func (q *Queue[K, T]) Push(tenant K, cost int64, v T) (Item[K, T], error) {
 }
 
 func (q *Queue[K, T]) push(t *tenant[K, T], cost int64, v T) (Item[K, T], error) {
-	if uint64(cost-1) >= MaxCost || t.depth >= t.maxDepth || q.length >= q.maxDepth {
-		return Item[K, T]{}, q.refuse(t, cost)
+	if uint64(cost-1) >= MaxCost || t.depth >= t.maxDepth || q.length-q.held >= q.maxDepth || t.depth >= q.maxDepth {
+		if err := q.refuse(t, cost); err != nil {
+			return Item[K, T]{}, err
+		}
 	}
 	it := q.free
 	if it == nil {

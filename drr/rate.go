@@ -17,21 +17,29 @@ type rate struct {
 	busy      bool
 
 	endedCost, endedItems int64 // not booked yet
+	looked                bool  // at the clock, since a request ended
 
 	// The result, as of the second asOf.
 	asOf        int64
 	cost, items float64 // per second; 0 if nothing was measured
 }
 
-// ended counts a request that has ended while others waited. It doesn't read the
-// clock, which would be half of its cost: at counts it when the time is known.
-func (r *rate) ended(cost int64) {
+// ended counts a request that has ended while others waited, and reports
+// whether at should be called for it now. Mostly it shouldn't: to read the clock
+// would be half of the cost, and the next request to come does so anyway.
+func (r *rate) ended(cost int64) (look bool) {
 	r.endedCost += cost
 	r.endedItems++
+	look, r.looked = !r.looked, false
+	return look
 }
 
-// at books what has ended since the time was known last.
+// at books what has passed and ended since the time was known last.
 func (r *rate) at(now time.Duration) {
+	r.looked = true
+	if r.busy {
+		r.pass(now)
+	}
 	if r.endedItems > 0 {
 		s := &r.seconds[r.second(now)]
 		s.cost += r.endedCost
@@ -43,16 +51,13 @@ func (r *rate) at(now time.Duration) {
 // waiting says whether requests wait from now on.
 func (r *rate) waiting(now time.Duration, busy bool) {
 	r.at(now)
-	if r.busy {
-		r.pass(now)
-	}
 	r.busy, r.busySince = busy, now
 }
 
 // pass books the time since busySince, second by second.
 func (r *rate) pass(now time.Duration) {
 	// Of a long stretch only the last minute will be looked at.
-	r.busySince = max(r.busySince, now-60*time.Second)
+	r.busySince = max(r.busySince, now.Truncate(time.Second)-59*time.Second)
 	for r.busySince < now {
 		end := min(now, r.busySince.Truncate(time.Second)+time.Second)
 		r.seconds[r.second(r.busySince)].busy += end - r.busySince
@@ -70,28 +75,25 @@ func (r *rate) second(now time.Duration) int {
 	return i
 }
 
-// measure brings cost and items up to date. It looks at the seconds once in
-// each of them at most, or until there is something to see.
+// measure brings cost and items up to date, once in each second at most. They
+// are 0 until there was a second's worth of waiting to measure in.
 func (r *rate) measure(now time.Duration) {
-	at := int64(now / time.Second)
-	if at == r.asOf && r.cost > 0 {
+	second := int64(now/time.Second) + 1 // so that 0 is none
+	if second == r.asOf {
 		return
 	}
+	r.asOf = second
 	r.at(now)
-	if r.busy {
-		r.pass(now)
-	}
-	r.asOf = at
 	var cost, items, busy float64
 	for i := range r.seconds {
-		if s := &r.seconds[i]; at-s.at < int64(len(r.seconds)) {
+		if s := &r.seconds[i]; second-1-s.at < int64(len(r.seconds)) {
 			cost += float64(s.cost)
 			items += float64(s.items)
 			busy += s.busy.Seconds()
 		}
 	}
 	r.cost, r.items = 0, 0
-	if busy > 0 {
+	if busy >= 1 {
 		r.cost, r.items = cost/busy, items/busy
 	}
 }

@@ -3,6 +3,7 @@ package drr
 import (
 	"context"
 	"errors"
+	"slices"
 )
 
 // A Scheduler hands jobs of many tenants to a pool of workers in fair order: a
@@ -24,8 +25,9 @@ type SchedulerConfig[T any] struct {
 	// work counts as one seat.
 	Limits
 	// Dropped is called for each job that was taken and will not be run, because
-	// it waited for MaxWait or the scheduler was closed, outside all locks. Nil
-	// means that nobody is told but Hooks.Rejected.
+	// it waited for MaxWait or the scheduler was closed, outside all locks.
+	// Shutdown waits for it, so it must not wait for Shutdown. Nil means that
+	// nobody is told but Hooks.Rejected.
 	Dropped func(v T, why *RejectedError)
 }
 
@@ -91,6 +93,7 @@ func (s *Scheduler[T]) Submit(tenant string, cost int64, v T) error {
 }
 
 func (s *Scheduler[T]) refuse(tenant string, cost int64, r Reason) error {
+	s.a.counts.rejected[r]++
 	err := s.a.reject(tenant, cost, r)
 	s.a.mu.Unlock()
 	if h := s.a.limits.Hooks.Rejected; h != nil {
@@ -132,6 +135,11 @@ func (s *Scheduler[T]) Next(ctx context.Context) (Job[T], error) {
 		return Job[T]{}, ctxError(ctx)
 	}
 	a.mu.Lock()
+	if a.overdue() { // the timer is late
+		a.telling++
+		s.drop(a.expired())
+		a.mu.Lock()
+	}
 	if e := a.dequeue(1); e != nil {
 		a.mu.Unlock()
 		return s.job(e), nil
@@ -176,7 +184,7 @@ func (s *Scheduler[T]) Next(ctx context.Context) (Job[T], error) {
 func (s *Scheduler[T]) unlist(p *puller[T]) bool {
 	for i, q := range s.idle {
 		if q == p {
-			s.idle = append(s.idle[:i], s.idle[i+1:]...)
+			s.idle = slices.Delete(s.idle, i, i+1)
 			return true
 		}
 	}
@@ -246,6 +254,12 @@ func (s *Scheduler[T]) drop(refused []*entry[T]) {
 	}
 	s.hand()
 	s.a.mu.Unlock()
+	defer func() { // even if one of the functions panics
+		s.a.mu.Lock()
+		s.a.telling--
+		s.a.settleIdle()
+		s.a.mu.Unlock()
+	}()
 	for _, l := range losses {
 		if h := s.a.limits.Hooks.Rejected; h != nil {
 			h(l.why)
@@ -254,10 +268,6 @@ func (s *Scheduler[T]) drop(refused []*entry[T]) {
 			s.dropped(l.value, l.why)
 		}
 	}
-	s.a.mu.Lock()
-	s.a.telling--
-	s.a.settleIdle()
-	s.a.mu.Unlock()
 }
 
 // SetWeight gives a tenant a share in proportion to w, see Tenant.SetWeight.
@@ -308,10 +318,7 @@ func (s *Scheduler[T]) TenantStats(tenant string) TenantStats {
 func (s *Scheduler[T]) Wait(tenant string, cost int64) Estimate {
 	s.a.mu.Lock()
 	defer s.a.mu.Unlock()
-	if len(s.idle) > 0 {
-		return Estimate{Known: true}
-	}
-	return s.a.estimate(tenant, cost)
+	return s.a.estimate(tenant, cost, len(s.idle) > 0)
 }
 
 // Shutdown refuses new jobs and waits until those taken are done, or until ctx
@@ -322,12 +329,7 @@ func (s *Scheduler[T]) Shutdown(ctx context.Context) error {
 	s.a.close(false)
 	s.hand()
 	s.a.mu.Unlock()
-	select {
-	case <-s.a.drained:
-		return nil
-	case <-ctx.Done():
-		return ctxError(ctx)
-	}
+	return s.a.await(ctx)
 }
 
 // Close refuses new jobs, drops those that wait (SchedulerConfig.Dropped), lets

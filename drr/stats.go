@@ -24,7 +24,8 @@ type Stats struct {
 	TenantFull, Full, WaitedTooLong, NeverFits, Closed uint64
 
 	// CostPerSecond and RequestsPerSecond are what was served in the last minute
-	// while requests waited: the capacity. 0 means not known.
+	// while requests waited for seats: the capacity. 0 means not known, as until
+	// they have waited for a second.
 	CostPerSecond, RequestsPerSecond float64
 }
 
@@ -50,7 +51,7 @@ type Estimate struct {
 	// Wait is how long it would take: the cost to be served before it, of its
 	// tenant's and, in proportion to the weights, of others', at the capacity
 	// measured in the last minute. It is 0, and Known false, while no capacity
-	// was measured.
+	// was measured. It doesn't foresee how long a tenant will be at its cap.
 	Wait  time.Duration
 	Known bool
 }
@@ -88,8 +89,12 @@ func (a *admission[T]) tenantStats(tenant string) TenantStats {
 	return s
 }
 
-// estimate is for a request that can't run at once.
-func (a *admission[T]) estimate(tenant string, cost int64) Estimate {
+// estimate is for a new request of one seat; free says whether there is one.
+func (a *admission[T]) estimate(tenant string, cost int64, free bool) Estimate {
+	if free && a.q.length == a.q.held && !(a.capped && a.overCap(&entry[T]{tenant: tenant, seats: 1})) {
+		return Estimate{Known: true}
+	}
+	cost = min(max(cost, 1), MaxCost)
 	a.rate.measure(a.now())
 	h := a.q.Tenant(tenant)
 	est := Estimate{Position: h.Len() + 1, CostAhead: h.Cost(), Known: a.rate.cost > 0}
@@ -104,7 +109,7 @@ func (g *Gate) Stats() Stats {
 	g.a.mu.Lock()
 	defer g.a.mu.Unlock()
 	s := g.a.stats()
-	s.Slots = g.slots
+	s.Slots = g.a.slots
 	return s
 }
 
@@ -116,13 +121,10 @@ func (g *Gate) TenantStats(tenant string) TenantStats {
 	return g.a.tenantStats(tenant)
 }
 
-// Wait estimates, in constant time, how long a request of that cost would wait
-// if it came now.
+// Wait estimates, in constant time, how long a request of that cost (1 at
+// least) and one seat would wait if it came now.
 func (g *Gate) Wait(tenant string, cost int64) Estimate {
 	g.a.mu.Lock()
 	defer g.a.mu.Unlock()
-	if g.a.q.length == 0 && g.a.inUse < g.slots {
-		return Estimate{Known: true}
-	}
-	return g.a.estimate(tenant, cost)
+	return g.a.estimate(tenant, cost, g.a.inUse < g.a.slots)
 }
