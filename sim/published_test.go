@@ -105,7 +105,9 @@ func TestPublishedMeans(t *testing.T) {
 		if p.Control {
 			what = "control"
 		}
-		textbook := p.Metric == "p99_within_share_ms" && (p.Policy == PolicyDRR || p.Policy == PolicyDRRQuota)
+		// The one mean that misses, by 3.3 instead of 3: see CONTRIBUTING.md. The
+		// textbook's order, in the same simulator, must not.
+		textbook := p.Metric == "p99_within_share_ms" && p.Policy == PolicyDRR
 		compare(p, what, !textbook, func(seed uint64) float64 { return metricOf(t, p, seed) })
 		if textbook {
 			compare(p, "textbook", true, func(seed uint64) float64 {
