@@ -72,16 +72,15 @@ func (s sample) variance() (v float64) {
 // its range, which is what 30 normal values span (4.1), and its mean is known to
 // the last digit printed.
 //
-// The reference's DRR is the textbook's ring. The p99 under drr.Queue is compared
-// with the textbook's instead: a tenant that enters the ring has its first turn
-// at another moment, which costs those with few requests a little (see
-// TestQueueAgainstTextbook).
+// The reference's DRR is the textbook's ring, so the p99 under drr is computed
+// on one here as well: that tells what the queue's own order makes of it (see
+// TestQueueAgainstTextbook). At present the queue's own mean is outside.
 func TestPublishedMeans(t *testing.T) {
 	if *seedsFlag < 30 {
 		t.Skip("needs -seeds=30")
 	}
 	sc := builtinScenario(t, "four-policies")
-	compare := func(p Published, what string, judged bool, value func(seed uint64) float64) {
+	compare := func(p Published, what string, value func(seed uint64) float64) {
 		var s sample
 		for _, seed := range seeds() {
 			s = append(s, value(seed))
@@ -93,7 +92,7 @@ func TestPublishedMeans(t *testing.T) {
 			p.Policy, what, p.Metric, *p.Mean, *p.Min, *p.Max, s.mean(), slices.Min(s), slices.Max(s),
 			math.Copysign(off/max(se, 1e-300), s.mean()-*p.Mean))
 		t.Log(line)
-		if judged && off > 3*se {
+		if off > 3*se {
 			t.Error("more than 3: " + line)
 		}
 	}
@@ -105,12 +104,10 @@ func TestPublishedMeans(t *testing.T) {
 		if p.Control {
 			what = "control"
 		}
-		// The one mean that misses, by 3.3 instead of 3: see CONTRIBUTING.md. The
-		// textbook's order, in the same simulator, must not.
 		textbook := p.Metric == "p99_within_share_ms" && p.Policy == PolicyDRR
-		compare(p, what, !textbook, func(seed uint64) float64 { return metricOf(t, p, seed) })
-		if textbook {
-			compare(p, "textbook", true, func(seed uint64) float64 {
+		compare(p, what, func(seed uint64) float64 { return metricOf(t, p, seed) })
+		if textbook { // the reference's order, to tell the simulator from the queue
+			compare(p, "textbook", func(seed uint64) float64 {
 				return milliseconds(runTextbook(t, sc, p.Policy, seed).P99)
 			})
 		}
